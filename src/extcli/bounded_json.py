@@ -35,20 +35,17 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     return value
 
 
-def decoded_or_text(body: bytes) -> Any:
+def decoded_or_text(body: bytes | str) -> Any:
     """Return the value of a JSON text, or any other text itself."""
     try:
         return decoded(body)
     except ValueError:
-        return body.decode(errors="replace")
+        return body if isinstance(body, str) else body.decode(errors="replace")
 
 
 def members(text: bytes | str) -> dict[str, Any]:
     """Return the members of a JSON object; empty if the text is not a JSON object or is too large to decode."""
-    try:
-        value = decoded(text)
-    except ValueError:
-        return {}
+    value = decoded_or_text(text)
     return value if isinstance(value, dict) else {}
 
 

@@ -255,6 +255,11 @@ def is_from_service(body: bytes) -> bool:
     )
 
 
+def count_text(count: int, what: str) -> str:
+    """Return a number of things: `1 code`, `1,000 codes`."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def shortened(text: str, limit: int = 300) -> str:
     """Return the text on one line, without control characters, cut to `limit` characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())

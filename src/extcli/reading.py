@@ -18,7 +18,12 @@ from extcli import bounded_json
 from extcli.errors import TooLarge, UnexpectedResponse, UsageError, file_errors, shortened
 
 if TYPE_CHECKING:
-    from httpx import Response
+    from httpx import Response as Response
+else:
+    Response = Any  # a command that calls no service does not import httpx
+
+Json = dict[str, Any]
+"""An object of JSON, or what is printed as one."""
 
 # Files
 

@@ -22,7 +22,7 @@ from extcli.codes.upload import entry_problem
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import UsageError, file_errors
 from extcli.faults import FAULTS, api_members
-from extcli.reading import document_of
+from extcli.reading import Json, document_of
 from extcli.tables import Problem, Source, open_source
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _CODES = "the codes themselves, in place of a file"
 _TOKEN_FILE = "where to write the game's refresh token, relative to the seed; only you can read it"
 
 
-def _check_code_set(codes: dict[str, Any], path: positions.Path, report: Report) -> None:
+def _check_code_set(codes: Json, path: positions.Path, report: Report) -> None:
     """Report a set with a file and codes, or with neither, and a column without a file."""
     if ("file" in codes) == ("codes" in codes):
         report((*path, "codes"), "give either file or codes")
@@ -192,12 +192,12 @@ def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False)
     return Seed(opened, json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str).encode(), files)
 
 
-def apply(seed: Seed, service: Service) -> dict[str, Any]:
+def apply(seed: Seed, service: Service) -> Json:
     """Apply a seed to a service, write the files with refresh tokens, and return how many records were created.
 
     Raises `InvalidFile` if the service found errors; then nothing was changed.
     """
     response = seed.source.send(service, "seed", seed.body)
-    result: dict[str, Any] = document_of(response, {"counts": dict, "links": [{"refresh": str}]})
+    result: Json = document_of(response, {"counts": dict, "links": [{"refresh": str}]})
     seed.save_tokens([link.pop("refresh") for link in result["links"]])
     return result

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from extcli import clock
@@ -24,12 +24,14 @@ from extcli.output.printer import Output
 from extcli.reading import document_of
 
 if TYPE_CHECKING:
-    from extcli.api.client import Service
+    from extcli.api.client import Service as Service
     from extcli.api.dry_run import DryRun
     from extcli.api.http import Http
     from extcli.api.tokens import Credentials
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
+else:
+    Service = Any  # a command that calls no service does not import it
 
 VIEWER = f"viewer:{DEFAULT_USER}"
 BROADCASTER = "broadcaster"

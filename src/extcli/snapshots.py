@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from emulator.contract import user_files
 from extcli import atomic_file, bounded_json
@@ -22,14 +22,10 @@ from extcli.api.call import Streamed
 from extcli.errors import UnexpectedResponse, UsageError
 from extcli.output import times
 from extcli.output.columns import Column, int_column, listing, name_and_count_columns, one_item
+from extcli.output.printer import RenderableType
 from extcli.output.sanitize import visible
 from extcli.output.views import stack
-from extcli.reading import LARGEST_ITEM, shape_problem
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from extcli.api.http import Response
+from extcli.reading import LARGEST_ITEM, Json, Response, shape_problem
 
 TIMEOUT = 600.0
 """Seconds to wait for a response: a service may read or write millions of records before it sends one."""
@@ -213,7 +209,7 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 
 
-def describe_file(path: Path) -> dict[str, Any]:
+def describe_file(path: Path) -> Json:
     """Read a whole file, and return what `snapshot show` prints. Raises `UsageError`."""
     with open_records(path) as (header, records):
         kinds = Counter((identity.type, identity.key[0]) for identity, _ in records)
@@ -225,7 +221,7 @@ def describe_file(path: Path) -> dict[str, Any]:
     }
 
 
-def compare_files(before: Path, after: Path, *, most: int) -> dict[str, Any]:
+def compare_files(before: Path, after: Path, *, most: int) -> Json:
     """Return the differences between two files as JSON, with at most `most` of the records, removed ones last.
 
     The version of extcli that saved a file is not compared. Raises `UsageError`.
@@ -297,7 +293,7 @@ FACTS = listing(
 )
 
 
-def _changed_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _changed_rows(document: Mapping[str, Any]) -> list[Json]:
     header = [{"change": CHANGED, "type": "header", "key": [name], "of": []} for name in document["header"]]
     return [*header, *document["records"]]
 

@@ -14,12 +14,11 @@ from emulator.contract import positions, user_files
 from emulator.contract.kinds import Report, Table
 from emulator.contract.positions import START, Position, field_positions, nearest_position, path_text
 from extcli import bounded_json
-from extcli.errors import Refused, UsageError
-from extcli.reading import read_source, shape_problem, source_name
+from extcli.errors import Refused, UsageError, count_text
+from extcli.reading import Response, read_source, shape_problem, source_name
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
-    from extcli.api.http import Response
 
 MAX_NAMED = 50
 """Errors named for one file; others are counted."""
@@ -32,7 +31,7 @@ class InvalidFile(UsageError):
         """`faults` are one line each: file, line, column, field, what is wrong and what is allowed."""
         count, more = len(faults), len(faults) - MAX_NAMED
         named = [*faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
-        what = f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed"
+        what = f"{name} has {count_text(count, 'error')}; nothing was changed"
         super().__init__(what, details=named, facts={"faults": named})
 
     def __str__(self) -> str:

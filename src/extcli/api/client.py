@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from extcli.api.call import SERVICE, Body, Call, encoded, error_of, is_expired, nonempty_id
 from extcli.api.http import RESPONSE, Http, Response
+from extcli.errors import Refused
 
 if TYPE_CHECKING:
     from extcli.api.tokens import Credentials
@@ -47,6 +48,15 @@ class Service:
     def get(self, path: str, /, **query: Any) -> Response:
         """Send a GET request."""
         return self.send("GET", path, **query)
+
+    def find(self, path: str, /, **query: Any) -> Response | None:
+        """Send a GET request. Return `None` if there is nothing there (404)."""
+        try:
+            return self.get(path, **query)
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return None
 
     def post(self, path: str, document: object, /, **query: Any) -> Response:
         """Send a POST request with a document as JSON."""

@@ -9,11 +9,11 @@ import base64
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from extcli import bounded_json, clock
 from extcli.api.call import CONTROL, RATE_LIMITED, SERVICE, Call, asks_to_retry, encoded, error_of, retry
@@ -22,6 +22,7 @@ from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
 from extcli.errors import ErrorResponse, UnexpectedResponse, UsageError, is_from_service
 from extcli.output import times
+from extcli.reading import Json
 
 if TYPE_CHECKING:
     from extcli.api.http import Http, Response
@@ -36,7 +37,7 @@ _LARGEST_REQUEST = 48 * 1024
 
 def claims_of(
     identity: Identity, *, channel: str | None, now: int, lifetime: int = LIFETIME, opaque: str | None = None
-) -> dict[str, Any]:
+) -> Json:
     """Return the claims of a self-signed token (ruling A2). A broadcaster's user is the owner of the channel."""
     user = identity.user or (channel if identity.role == "broadcaster" else None)
     claims = {
@@ -54,7 +55,7 @@ def opaque_id(user: str) -> str:
     return user if user.startswith("U") else f"U{user}"
 
 
-def sign(claims: Mapping[str, Any], secret: bytes) -> str:
+def sign(claims: Json, secret: bytes) -> str:
     """Return a JWT signed with HS256."""
     import jwt
 
@@ -68,8 +69,8 @@ def sign(claims: Mapping[str, Any], secret: bytes) -> str:
 class Inspection:
     """The content of a token, and the reasons why services may refuse it. The signature is not checked."""
 
-    header: Mapping[str, Any]
-    claims: Mapping[str, Any]
+    header: Json
+    claims: Json
     traps: list[str]
 
 
@@ -83,14 +84,14 @@ def inspect(text: str, *, now: int) -> Inspection:
     return Inspection(header, claims, _likely_refusals(header, claims, segments[1], now))
 
 
-def claims_in(token: str) -> Mapping[str, Any]:
+def claims_in(token: str) -> Json:
     """Return the claims of a token; empty if it is not a JWT."""
     with suppress(UsageError):
         return inspect(token, now=0).claims
     return {}
 
 
-def _decoded_segment(segment: str, name: str) -> Mapping[str, Any]:
+def _decoded_segment(segment: str, name: str) -> Json:
     value = None
     with suppress(ValueError, RecursionError):
         value = json.loads(base64.urlsafe_b64decode(f"{segment}=="))  # it ignores padding that is too long
@@ -99,7 +100,7 @@ def _decoded_segment(segment: str, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
+def _likely_refusals(header: Json, claims: Json, payload: str, now: int) -> list[str]:
     exp, use = times.claim_instant(claims.get("exp")), claims.get("use")
     left, waits = (exp or now) - now, (times.claim_instant(claims.get("nbf")) or now) - now
     linked = "the broadcaster enters the PIN; `extcli pin status` shows whether the PIN was entered"
@@ -244,7 +245,7 @@ class SandboxTokens(Credentials):
         self._token = ""
         return True
 
-    def _request_tokens(self, who: dict[str, Any], count: int) -> list[str]:
+    def _request_tokens(self, who: Json, count: int) -> list[str]:
         request = {"app_id": self.client_id, "role": self.identity.role, "channel_id": self.channel, **who}
         given = {name: value for name, value in request.items() if value}
         call = Call("POST", f"{SERVICE}authtoken", body=encoded(given))

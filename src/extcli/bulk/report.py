@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any
 
 from extcli import clock
 from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format, flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import compact
+from extcli.reading import Json
 
 _MAX_NAMED_LINES = 20
 """Refused and invalid lines that are named at the end."""
@@ -35,7 +35,7 @@ class RunReport:
         self.counts = Counter(accepted=0, refused=0, invalid=0)
         self.on_progress: Callable[[int], None] = lambda _: None
         """Called with the number of lines that are processed."""
-        self._first_refusals: list[dict[str, Any]] = []
+        self._first_refusals: list[Json] = []
         self._reported: set[str] = set()
         self._started = clock.elapsed()
         self._pending: set[int] = set()
@@ -108,7 +108,7 @@ class RunReport:
             for line in (f"{ending}; {first}", *more):
                 self.output.report(line)
 
-    def resume_state(self) -> dict[str, Any]:
+    def resume_state(self) -> Json:
         """Return which lines are processed, as `-o json` prints it.
 
         Lines are `not_sent` although a later one was, because users are spread over connections.
@@ -142,7 +142,7 @@ class RunReport:
             raise LinesRefused(f"{failed:,} of {self.counts.total():,} lines were {what}")
 
 
-def _where_to_resume(state: dict[str, Any], repeatable: str) -> list[str]:
+def _where_to_resume(state: Json, repeatable: str) -> list[str]:
     """Return the state as lines of text. `repeatable` says why lines may be sent again; empty if they may not."""
     settled, furthest = state["dealt_with_to"], state["nothing_sent_after"]
     lines = [f"all lines up to {settled:,} are processed"]

@@ -8,24 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO
 
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_USER_LENGTH
 from extcli import clock
 from extcli.api.call import Streamed, encoded
 from extcli.codes.entries import Entries, FileFormat, Unreadable
 from extcli.codes.views import CHECKED_SETS, names_by_index
-from extcli.errors import UsageError, file_errors
+from extcli.errors import UsageError, count_text, file_errors
 from extcli.output.printer import NOTHING
 from extcli.output.sanitize import visible
 from extcli.output.terminal import progress_bar
-from extcli.reading import document_of, expect_shape
-from extcli.session import BACKEND
-
-if TYPE_CHECKING:
-    from extcli.api.client import Service
-    from extcli.api.http import Response
-    from extcli.session import Session
+from extcli.reading import Json, Response, document_of, expect_shape
+from extcli.session import BACKEND, Service, Session
 
 _SET_EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
 _MOST_NAMED_ERRORS = 20
@@ -53,7 +48,7 @@ class ValidationErrors:
         """Raise `UsageError` if there are errors. Nothing was sent so far."""
         if self.count:
             more = self.count - len(self._named)
-            what = f"found {self.count:,} error{'s' * (self.count != 1)}; nothing was sent"
+            what = f"found {count_text(self.count, 'error')}; nothing was sent"
             details = [*self._named, f"and {more:,} more" if more else ""]
             raise UsageError(what, fix="correct them and try again", details=details, facts={"faults": self._named})
 
@@ -91,7 +86,7 @@ class CheckedFile:
     in_earlier_sets: int = 0
     """Distinct codes that an earlier set also has."""
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> Json:
         """Return what the output shows of the set."""
         counts = {name: getattr(self, name) for name in ("longest", "duplicates", "in_earlier_sets")}
         return {"index": self.index, "name": self.name, "codes": self.count, **counts}
@@ -188,11 +183,6 @@ _UPLOAD_TIMEOUT = 600.0
 """Seconds to wait for the response: the service may store ten million codes before it sends one."""
 
 
-def count_text(count: int, what: str) -> str:
-    """`1 code`, `1,000 codes`."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def _names_and_files(specs: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for spec in specs:
@@ -243,7 +233,7 @@ def upload_sets(
         if old and not yes and not confirm.in_sandbox(session):
             losses = [f"set {index}: {new[index]} replaces {name} and its codes" for index, name in old.items()]
             confirm.ask_about_loss(session, losses, "Codes not handed out from old sets will be lost. Replace sets?")
-        others: dict[str, Any] = {"names": [each.name for each in sets]}
+        others: Json = {"names": [each.name for each in sets]}
         if indices:  # otherwise the service counts from 0
             others["indices"] = indices
         body.write(b"]," + encoded(others)[1:])
@@ -265,7 +255,7 @@ _LIMIT_FORM = re.compile("(?:([0-9]{1,9})=)?([0-9]{1,9})")
 _LEAST_MS = 100_000_000_000
 
 
-def grant_body(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
+def grant_body(prizes: Sequence[int], limits: Sequence[str]) -> Json:
     """Return `prizes` and `prize_limits`. Raises `UsageError`.
 
     A set's limit is the first of: its own limit, the limit for all sets, the number of its codes in `prizes`.
@@ -290,7 +280,7 @@ def cutoff_time(instant: int, *, milliseconds: bool) -> int:
     return instant if milliseconds and instant >= _LEAST_MS else -(-instant // 1000)
 
 
-def mark_users(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
+def mark_users(session: Session, service: Service, users: Entries, granted: Json) -> tuple[int, Response]:
     """Mark the users in a file, and return their number. Raises `UsageError`, before anything is sent."""
     errors, file = ValidationErrors(), CheckedFile(users, "an id", MAX_USER_LENGTH)
     with SpooledTemporaryFile(_MOST_IN_MEMORY) as body:

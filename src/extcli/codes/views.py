@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from extcli.output.columns import Column, build_table, int_column, listing, thousands
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import field, visible
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-Record = dict[str, Any]
+from extcli.reading import Json
 
 _MOST_VISIBLE = 4
 _INDEX_COLUMN = Column("index", text=lambda index: thousands(index) if index != "" else "", right=True)
@@ -32,7 +28,7 @@ def mask_code(code: str) -> str:
     return visible(code[:start]) + "•" * (len(code) - shown) + visible(code[len(code) - end :])
 
 
-def names_by_index(document: Mapping[str, Any]) -> dict[int, str]:
+def names_by_index(document: Json) -> dict[int, str]:
     """Return the names of the sets; a deployment that omits `indices` means positions."""
     names = document["names"] or []
     indices = document.get("indices") or range(len(names))
@@ -42,7 +38,7 @@ def names_by_index(document: Mapping[str, Any]) -> dict[int, str]:
 def ended_sets(names: Mapping[int, str]) -> View:
     """Return the view of how many codes each of the ended sets, given by name, had handed out."""
 
-    def records(document: Any) -> list[Record]:
+    def records(document: Any) -> list[Json]:
         pairs = zip(sorted(names.items()), document["distributed"] or [], strict=False)
         return [{"index": index, "name": name, "distributed": count} for (index, name), count in pairs]
 
@@ -52,7 +48,7 @@ def ended_sets(names: Mapping[int, str]) -> View:
 def redeemed_codes(*, reveal: bool) -> View:
     """Return the view of all codes that a user has redeemed."""
 
-    def records(document: Mapping[str, Any]) -> list[Record]:
+    def records(document: Json) -> list[Json]:
         sets = enumerate(document["redeemed"] or [])
         return [{"index": index, "code": str(code)} for index, codes in sets for code in codes or []]
 
@@ -74,7 +70,7 @@ def redeemed_code_view(*, reveal: bool) -> View:
     )
 
 
-def _active_set_records(document: Mapping[str, Any]) -> list[Record]:
+def _active_set_records(document: Json) -> list[Json]:
     names = names_by_index(document)
     members = {"index": names.keys(), "name": names.values()}
     members |= {each.member: document[each.member] for each in _COUNT_COLUMNS if each.member in document}
@@ -86,11 +82,11 @@ ACTIVE_SETS = listing(_active_set_records, _INDEX_COLUMN, _NAME_COLUMN, *_COUNT_
 """The active sets. Another deployment may not count their codes."""
 
 
-def _eligibility_records(document: Mapping[str, Any]) -> list[Record]:
+def _eligibility_records(document: Json) -> list[Json]:
     return [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])]
 
 
-def _eligibility_table(document: Mapping[str, Any]) -> RenderableType:
+def _eligibility_table(document: Json) -> RenderableType:
     found = [each for each in _eligibility_records(document) if each["eligible"]]
     return build_table(_ELIGIBILITY_COLUMNS, found) if found else "eligible for nothing"
 

@@ -10,7 +10,7 @@ from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing, thousands
 from extcli.output.sanitize import visible
-from extcli.reading import read_source
+from extcli.reading import Json, read_source
 from extcli.session import VIEWER, Session
 
 app = noun("Purchases: a page posts a receipt, and the channel's games list, validate or refund the purchase.")
@@ -118,14 +118,14 @@ def _settle(session: Session, verb: str, purchase: str | None, sku: str | None, 
     session.output.note(f"{verb}: {visible(purchase or f'the oldest {sku} of user {user}')}")
 
 
-def _send_over_socket(session: Session, action: str, data: dict[str, Any]) -> Any:
+def _send_over_socket(session: Session, action: str, data: Json) -> Any:
     from extcli.realtime import login
 
     login.authenticate(session)
     return session.open_socket().request(action, "transaction", data).data
 
 
-def _signed_receipt(session: Session, data: dict[str, Any]) -> str:
+def _signed_receipt(session: Session, data: Json) -> str:
     """Return a receipt in Twitch's form. Without a secret its signature is worthless."""
     from extcli.api import tokens
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from contextlib import closing
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
 from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
-from extcli.codes.upload import count_text, cutoff_time, existing_sets, grant_body, mark_users, upload_sets, user_count
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.codes.upload import cutoff_time, existing_sets, grant_body, mark_users, upload_sets, user_count
+from extcli.errors import ExpectationFailed, UsageError, count_text
 from extcli.output import times, views
 from extcli.output.sanitize import visible
-from extcli.reading import document_of
+from extcli.reading import Response, document_of
 from extcli.session import BACKEND, VIEWER, Session
-
-if TYPE_CHECKING:
-    from extcli.api.http import Response
 
 app = noun("Reward codes: upload sets, mark winners, redeem.")
 

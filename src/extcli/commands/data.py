@@ -20,6 +20,7 @@ from extcli.output import times
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.views import RECORD
+from extcli.reading import Json
 from extcli.session import Session
 
 app = noun("The file with the emulator's data: back up, verify, restore, describe.")
@@ -30,7 +31,6 @@ DataUrl = Annotated[
     option("--data URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar=_DATA_VARIABLE),
 ]
 Backup = Annotated[Path, argument("FILE", "The path of the backup.")]
-Json = dict[str, Any]
 _FACT_NAMES = ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest")
 """The facts of a data file, besides its counts."""
 

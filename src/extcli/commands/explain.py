@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from emulator.contract import rules
 from emulator.contract.parity import verdict_of
@@ -13,9 +12,8 @@ from extcli.output import times, views
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible, visible_lines
+from extcli.reading import Json
 from extcli.session import Session
-
-Json = dict[str, Any]
 
 
 def _first_sentence(text: str) -> str:

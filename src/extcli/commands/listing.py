@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from string import Template
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,17 +15,14 @@ from extcli.output.columns import Column, int_column, listing, time_text
 from extcli.output.format import Format
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
-from extcli.reading import document_of
+from extcli.reading import Json, Response, document_of
 from extcli.session import BACKEND, Session, definer_role, is_global
-
-if TYPE_CHECKING:
-    from extcli.api.http import Response
 
 END_CURSOR = "0"
 """The cursor of the first page, and `next` of the last."""
 
 
-def _poll_status(poll: dict[str, Any]) -> str:
+def _poll_status(poll: Json) -> str:
     """Return the status of a poll, which refuses votes if it is disabled."""
     return f"{poll.get('status', '')}{', disabled' if poll.get('disabled') else ''}"
 
@@ -66,7 +63,7 @@ def show_all_pages(session: Session, read: Callable[[str], Response], member: st
         session.output.show_value({**document, member: records}, view, of=response)
 
 
-def _read_pages(read: Callable[[str], Response], member: str) -> Iterator[tuple[Response, dict[str, Any]]]:
+def _read_pages(read: Callable[[str], Response], member: str) -> Iterator[tuple[Response, Json]]:
     """Yield each page with its document; the last may leave `next` out. Raises `UnexpectedResponse`."""
     cursor, seen = END_CURSOR, {END_CURSOR}
     while True:

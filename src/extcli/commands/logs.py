@@ -19,9 +19,8 @@ from extcli.errors import UsageError
 from extcli.journal import reading, views
 from extcli.output.format import Format, flush
 from extcli.output.sanitize import compact
+from extcli.reading import Json
 from extcli.session import Session
-
-Json = dict[str, Any]
 
 _DEFAULT_LIMIT = 100
 _FOLLOWED_LIMIT = 10

@@ -30,13 +30,11 @@ class Kind(StrEnum):
 Viewers = Annotated[int, option("--viewers N", "The number of viewers, each a different user.", min=1, max=1_000_000)]
 Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
 ChangeMind = Annotated[str, option("--change-mind SHARE", "Share of viewers whose first choice differs, such as 5%.")]
-Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]
 Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at the start.")]
 Add = Annotated[bool, flag("--add", "Allow existing data; compare only what the simulation adds.")]
 Churn = Annotated[
     str | None, option("--churn SHARE/min", "The share of connections to close and open again, such as 10%/min.")
 ]
-Connections = Annotated[int, option("--connections N", "The largest number of connections at once.", min=1, max=10_000)]
 Seed = Annotated[
     int, option("--seed N", "The seed of all random choices. Another seed simulates other users.", min=0, max=2**31)
 ]
@@ -53,10 +51,10 @@ Report = Annotated[Path | None, option("--report FILE", "Write a report with cha
 
 def load_options(
     session: Session,
-    rate: Rate = None,
+    rate: str | None = option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s]."),
     burst: Burst = None,
     churn: Churn = None,
-    connections: Connections = 100,
+    connections: int = option("--connections N", "The largest number of connections at once.", 100, min=1, max=10_000),
     add: Add = False,
     expect: Expect = None,
     report: Report = None,

@@ -9,8 +9,7 @@ from typing import Annotated
 
 from extcli import snapshots
 from extcli.cli import argument, command, flag, noun, option
-from extcli.codes.upload import count_text
-from extcli.errors import ExpectationFailed
+from extcli.errors import ExpectationFailed, count_text
 from extcli.output import views
 from extcli.reading import document_of
 from extcli.seeds import apply as apply_seed
@@ -20,13 +19,12 @@ from extcli.session import Session
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
 Source = Annotated[str, argument("FILE", "The snapshot to read; - is standard input. A .gz file is decompressed.")]
-Target = Annotated[str, argument("FILE", "The file to write; - is standard output. A .gz file is compressed.")]
 
 
 @command(app)
 def save(
     session: Session,
-    file: Target,
+    file: str = argument("FILE", "The file to write; - is standard output. A .gz file is compressed."),
     with_keys: bool = flag("--with-keys", "Include the signing key, links, PINs and PIN tokens."),
 ) -> None:
     """Save all data and the clock to a file.

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from extcli import clock
 from extcli.cli import Watch, argument, command, confirm, flag, noun, option, shared, show_live
@@ -13,14 +13,11 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
-from extcli.output.columns import Column, listing, safe_text
+from extcli.output.columns import Column, Table, listing, safe_text
 from extcli.output.format import flush
+from extcli.output.printer import RenderableType
 from extcli.output.sanitize import json_text, visible, visible_lines
 from extcli.session import Session
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from extcli.cli import argument, command, noun, option
 from extcli.cli.options import with_options
-from extcli.errors import Refused, UsageError
+from extcli.errors import UsageError
 from extcli.output import views
 from extcli.output.columns import Column, int_column, listing, one_item
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import visible
-from extcli.reading import document_of
-from extcli.session import BACKEND, VIEWER, Session
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from extcli.api.client import Service
+from extcli.reading import Json, document_of
+from extcli.session import BACKEND, VIEWER, Service, Session
 
 app = noun("Trivia: questions with options, one vote per user, teams by channel, and a leaderboard.")
 
-Json = dict[str, Any]
 _STATE_PREFIX = "state-"
 
 
@@ -241,10 +235,5 @@ def team(session: Session) -> None:
 
 def _question_if_any(service: Service, question: str) -> Json:
     """Return the question, or an empty object if there is none."""
-    try:
-        response = service.get("curated_poll", id=question)
-    except Refused as error:
-        if error.status != 404:
-            raise
-        return {}
-    return dict(document_of(response, {"options?": ([{"id": str}], None)}))
+    response = service.find("curated_poll", id=question)
+    return {} if response is None else dict(document_of(response, {"options?": ([{"id": str}], None)}))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from emulator.contract.limits import HIGHEST_VOTE, LOWEST_VOTE
 from extcli.api.call import vote_cast
@@ -15,22 +15,16 @@ from extcli.cli import Watch, argument, command, noun, option, show_live
 from extcli.cli.option_groups import Columns, Concurrency, Skip, value_or_file
 from extcli.commands import vote_definition
 from extcli.commands.listing import POLLS, add_list_command, add_rm_command
-from extcli.errors import CliError, UsageError
+from extcli.errors import CliError, UsageError, count_text
 from extcli.output import times, views
 from extcli.output.columns import Column, build_table, int_column, listing, safe_text, thousands
 from extcli.output.format import Format
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import visible
 from extcli.output.terminal import bar
 from extcli.output.views import stack
-from extcli.reading import SHAPE_ERRORS, document_of, stream_items
-from extcli.session import BACKEND, VIEWER, Session
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from extcli.api.client import Service
-    from extcli.api.http import Response
+from extcli.reading import SHAPE_ERRORS, Response, document_of, stream_items
+from extcli.session import BACKEND, VIEWER, Service, Session
 
 app = noun("Polls: each user's latest vote counts.")
 
@@ -94,8 +88,7 @@ def _statistics(poll: Json) -> Iterator[str]:
     if not total:
         yield "no votes yet"
         return
-    votes = "vote" if total == 1 else "votes"
-    yield f"{total:,} {votes}, mean {stats['mean']:g}, stddev {stats['stddev']:.4g}, sum {stats['sum']:,}"
+    yield f"{count_text(total, 'vote')}, mean {stats['mean']:g}, stddev {stats['stddev']:.4g}, sum {stats['sum']:,}"
     if outside:
         yield f"{outside:,} outside {_COUNTED_RANGE}"
     if "vote" in poll:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,12 +20,8 @@ from extcli.errors import CliError, Refused, RequestWithheld, UsageError, refuse
 from extcli.output import times
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.reading import document_of
-from extcli.session import Session, definer_role, is_global
-
-if TYPE_CHECKING:
-    from extcli.api.client import Service
-    from extcli.api.http import Response
+from extcli.reading import Response, document_of
+from extcli.session import Service, Session, definer_role, is_global
 
 Poll = Annotated[str, argument("POLL", "The poll's id.")]
 EndsAt = Annotated[str | None, option("--ends-at TIME", f"When the poll closes: {times.FORMS}.")]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -20,11 +20,8 @@ from extcli.output import views
 from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
 from extcli.parity import VERDICTS_SHAPE, RuleSelection, verdict_lines
-from extcli.reading import document_of, expect_shape
+from extcli.reading import Response, document_of, expect_shape
 from extcli.session import VIEWER, Session
-
-if TYPE_CHECKING:
-    from extcli.api.http import Response
 
 _CHECK_SECONDS = 0.1
 """Seconds between two looks at a service that is not ready."""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 from emulator.contract import user_files
@@ -22,13 +22,10 @@ from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
 from extcli.errors import UsageError, shortened
 from extcli.output.columns import Column, build_table
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import field, pretty_json, visible
 from extcli.output.views import stack
-from extcli.reading import shape_problem
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from extcli.reading import Json, shape_problem
 
 VERSION = 1
 SAME = "same"
@@ -59,7 +56,7 @@ _EXTENSION_READS = (
 _EXTENSION_DATA = "<extension>"
 
 
-def as_recorded(result: Result) -> dict[str, Any]:
+def as_recorded(result: Result) -> Json:
     """Return the responses of a probe, with names in place of ids, tokens, PINs and times."""
     return {
         "status": result.status.value,
@@ -73,7 +70,7 @@ def write_recording(path: Path, environment: str, found: Sequence[Result]) -> No
     replace_text(path, pretty_json({_FORMAT_MEMBER: VERSION, "environment": environment, "rules": rules}) + "\n")
 
 
-def read_recording(path: Path) -> Mapping[str, Any]:
+def read_recording(path: Path) -> Json:
     """Return the rules of a recording by name. Raises `UsageError`."""
     try:
         document = bounded_json.decoded(user_files.content(path, user_files.MAX_DOCUMENT_BYTES, pipes=True))
@@ -86,14 +83,14 @@ def read_recording(path: Path) -> Mapping[str, Any]:
     if document[_FORMAT_MEMBER] != VERSION:
         version = shortened(str(document[_FORMAT_MEMBER]))
         raise UsageError(f"{path} has version {version} of the format; this extcli reads {VERSION}", fix=_RECORD_AGAIN)
-    rules: Mapping[str, Any] = document["rules"]
+    rules: Json = document["rules"]
     for name, rule in rules.items():
         if problem := shape_problem(rule, {"answers": [dict]}):
             raise UsageError(f"{path}: rule {shortened(name)}: {problem}", fix=_RECORD_AGAIN)
     return rules
 
 
-def compare(result: Result, rules: Mapping[str, Any]) -> str:
+def compare(result: Result, rules: Json) -> str:
     """Return how the responses to a rule differ from the recording, or `same`; empty if the rule was skipped."""
     if result.status is Status.SKIPPED:
         return ""
@@ -130,7 +127,7 @@ def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
         yield f"{place} was {shortened(shown(old), 100)}, is {shortened(shown(new), 100)}"
 
 
-def _exchange_as_json(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
+def _exchange_as_json(each: Exchange, names: Mapping[str, str]) -> Json:
     found = {
         "as": each.caller,
         "request": each.request,
@@ -151,7 +148,7 @@ def _without_extension_data(each: Exchange, names: Mapping[str, str]) -> Any:
         return _EXTENSION_DATA
     if not isinstance(answer, dict):
         return answer
-    own: dict[str, Any] = {"extension": _EXTENSION_DATA} if isinstance(answer.get("extension"), dict) else {}
+    own: Json = {"extension": _EXTENSION_DATA} if isinstance(answer.get("extension"), dict) else {}
     if isinstance(questions := answer.get("questions"), list):
         own["questions"] = [each for each in questions if isinstance(each, dict) and each.get("id") in names]
     return answer | own
@@ -185,7 +182,7 @@ _MOST_SKIPPED = 5
 """A table lists up to this many rules that are skipped for the same reason."""
 
 
-def results_document(url: str, environment: str, found: Sequence[Result]) -> dict[str, Any]:
+def results_document(url: str, environment: str, found: Sequence[Result]) -> Json:
     """Return all results as JSON."""
     counts = Counter(each.status for each in found)
     return {
@@ -205,7 +202,7 @@ def results_document(url: str, environment: str, found: Sequence[Result]) -> dic
     }
 
 
-def _results_table(document: dict[str, Any]) -> RenderableType:
+def _results_table(document: Json) -> RenderableType:
     from rich.text import Text
 
     reasons = Counter(each["reason"] for each in document["rules"] if "reason" in each)
@@ -221,7 +218,7 @@ def _results_table(document: dict[str, Any]) -> RenderableType:
     return stack(build_table(columns, listed), "\n".join([*skipped, f"{counts} ({document['environment']})"]))
 
 
-def _result_lines(each: dict[str, Any]) -> list[str]:
+def _result_lines(each: Json) -> list[str]:
     """Return the lines that describe a result."""
     lines = [each["sentence"]]
     if each["status"] == "skipped":
@@ -240,7 +237,7 @@ RESULTS = View(
 """The results of all rules."""
 
 
-def junit_xml(document: dict[str, Any]) -> str:
+def junit_xml(document: Json) -> str:
     """Return the results as JUnit XML: one test case per rule. `unknown` counts as skipped."""
     suites = Xml.Element("testsuites")
     suite = Xml.SubElement(suites, "testsuite", name="extcli conform", errors="0")
@@ -261,7 +258,7 @@ def junit_xml(document: dict[str, Any]) -> str:
     return f"<?xml version='1.0' encoding='utf-8'?>\n{text}\n"
 
 
-def is_failure(each: Mapping[str, Any], *, strict: bool = False) -> bool:
+def is_failure(each: Json, *, strict: bool = False) -> bool:
     """Return whether a rule is not kept, or answers differ from the recording. With `strict`, also for `unknown`."""
     statuses = ("fail", "unknown") if strict else ("fail",)
     return each["status"] in statuses or each.get("recorded", SAME) not in (SAME, NOT_RECORDED)

@@ -12,11 +12,11 @@ from extcli.api.websocket import Closed, WebSocketClient
 from extcli.conform.calls import Exchange, Probing
 from extcli.conform.rule import Differs, expect, expect_status
 from extcli.errors import ExitCode
+from extcli.reading import Json
 
 FRAME_SECONDS = 5.0
 """How long a probe waits for a frame, in seconds."""
 READ_ACTIONS = ("get", "subscribe", "unsubscribe", "authenticate")
-Json = dict[str, Any]
 
 
 class GameSocket:

@@ -6,18 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, StrEnum, auto
-from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json, clock
 from extcli.api.call import CONTROL, SERVICE
 from extcli.api.http import Http, Response
 from extcli.errors import CliError, TooLarge, UnexpectedResponse, is_from_service, reason_of, status_line
 from extcli.output.columns import Column, listing
+from extcli.output.printer import RenderableType
 from extcli.output.sanitize import visible
-from extcli.reading import document_of
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from extcli.reading import Json, document_of
 
 
 class Status(StrEnum):
@@ -51,7 +48,7 @@ def _colored_status(status: str) -> RenderableType:
     return Text(status, _STYLES[Status(status)])
 
 
-def _meaning_and_action(finding: dict[str, Any]) -> str:
+def _meaning_and_action(finding: Json) -> str:
     return visible(finding["meaning"]) + (f"\n→ {visible(finding['action'])}" if finding["action"] else "")
 
 
@@ -100,7 +97,7 @@ class Probe:
     """This machine's time when the request was sent."""
     after: int = 0
     """This machine's time when the response had arrived."""
-    clock: dict[str, Any] | None = None
+    clock: Json | None = None
     """The response of `/_emulator/clock`, which only a sandbox has, and only for hosts that may use its control API."""
 
     @property
@@ -144,7 +141,7 @@ def _classify_service(found: Probe, response: Response, http: Http) -> None:
         found.kind = ServiceKind.WRONG_PATH if is_error else ServiceKind.OTHER
 
 
-def _read_clock(http: Http) -> dict[str, Any] | None:
+def _read_clock(http: Http) -> Json | None:
     """Return the emulator's clock, unless it refuses to show it, as to another host name."""
     with suppress(UnexpectedResponse):
         return dict(document_of(http.send("GET", f"{CONTROL}clock"), {"now": int, "offset": int, "frozen": bool}))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 from extcli import bounded_json, clock
 from extcli.api.call import SERVICE, Outage, encoded
 from extcli.errors import CliError, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
-from extcli.reading import document_of, expect_shape, shape_problem, stream_lines
+from extcli.reading import Json, document_of, expect_shape, shape_problem, stream_lines
 from extcli.session import Session
-
-Json = dict[str, Any]
 
 _BODY_SHAPE = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
 _CALLER_SHAPE = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
@@ -50,12 +47,12 @@ def parse_mark(text: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
-def read_page(session: Session, query: Mapping[str, Any]) -> Json:
+def read_page(session: Session, query: Json) -> Json:
     """Return one part of the journal."""
     return dict(document_of(session.control().get("journal", **query), _PAGE_SHAPE))
 
 
-def latest_entries(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
+def latest_entries(session: Session, query: Json, *, since: str | None, limit: int | None) -> Json:
     """Return the latest entries, oldest first, at most `limit`, after a mark or within a time such as `5m`.
 
     The result has `entries`, `mark`, `run`, `lost` (how many entries after the given mark are gone), and `more`
@@ -115,7 +112,7 @@ class JournalFollower:
     """Follows the journal, reconnects when the connection is lost, and reports gaps."""
 
     session: Session
-    query: Mapping[str, Any]
+    query: Json
     mark: int
     """The number of the last entry that was read."""
     run: str = ""
@@ -183,7 +180,7 @@ class JournalFollower:
             yield {"lost": item["lost"]}
 
 
-def repeated_call(entry: Mapping[str, Any]) -> Json:
+def repeated_call(entry: Json) -> Json:
     """Return the body of `POST /_emulator/call` that repeats a request. Raises `UsageError` if that is impossible."""
     body, caller = entry["request"], entry["caller"]
     is_service_call = entry["kind"] == "request" and entry["path"].startswith(SERVICE)
@@ -209,14 +206,14 @@ def repeated_call(entry: Mapping[str, Any]) -> Json:
     }
 
 
-def _opaque_id(caller: Mapping[str, Any]) -> str:
+def _opaque_id(caller: Json) -> str:
     """Return the opaque id that a token has to name; empty if the service derives it."""
     user, opaque = caller["user_id"], str(caller["opaque_id"])
     derived = (user if user.startswith("U") else f"U{user}") if user else f"A-{caller['role']}"
     return "" if opaque == derived else opaque
 
 
-def replay_request(session: Session, entry: Mapping[str, Any], times: int) -> Json:
+def replay_request(session: Session, entry: Json, times: int) -> Json:
     """Repeat a request this many times, and compare each response with the first one. Raises `UsageError`."""
     call = encoded(repeated_call(entry))
     replays = []
@@ -228,7 +225,7 @@ def replay_request(session: Session, entry: Mapping[str, Any], times: int) -> Js
     return {"id": entry["id"], "replays": replays}
 
 
-def _has_same_response(session: Session, entry: Mapping[str, Any], id: str) -> bool | None:
+def _has_same_response(session: Session, entry: Json, id: str) -> bool | None:
     """Compare the responses as the journal has them, both without secrets; `None` if it lacks one of them."""
     if not entry["response"]["size"]:
         return None

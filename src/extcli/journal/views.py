@@ -14,13 +14,12 @@ from extcli import __version__, bounded_json
 from extcli.errors import status_line
 from extcli.output import times
 from extcli.output.columns import Column, listing
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import field, pretty_json, visible, visible_lines
 from extcli.output.terminal import unwrapped_text, wrap_lines
 from extcli.output.views import stack
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.text import Text
 
 Json = Mapping[str, Any]
@@ -219,7 +218,7 @@ _EXTRA_MEMBERS = ("id", "number", "caller", "reason", "rule", "next_step", "prod
 _CUT_COMMENT = "the journal keeps the first 4 KiB of a body"
 
 
-def har_lines(entries: Iterable[Mapping[str, Any]], url: str) -> Iterator[str]:
+def har_lines(entries: Iterable[Json], url: str) -> Iterator[str]:
     """Yield the lines of an archive, one per request. `url` is the base URL of the service, without a namespace.
 
     Frames and deliveries are left out, as the format has no place for them.
@@ -234,7 +233,7 @@ def har_lines(entries: Iterable[Mapping[str, Any]], url: str) -> Iterator[str]:
     yield "]}}"
 
 
-def _har_entry(entry: Mapping[str, Any], url: str) -> Json:
+def _har_entry(entry: Json, url: str) -> Json:
     method, took = entry["endpoint"].partition(" ")[0], entry["duration_ms"]
     base = url if entry["namespace"] in ("", "default") else f"{url}/_ns/{entry['namespace']}"
     began = datetime.fromtimestamp((entry["system_at"] - took) / 1000, UTC)
@@ -270,7 +269,7 @@ _UNRECORDED_MEMBERS: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [],
 """What HAR requires of both a request and a response, and the journal does not have."""
 
 
-def _har_content(body: Mapping[str, Any], encoding: str) -> Json:
+def _har_content(body: Json, encoding: str) -> Json:
     """Return a body. `encoding` is the member that says that it is in base64."""
     comment = {"comment": _CUT_COMMENT} if body["is_cut"] else {}
     coded = {encoding: "base64"} if body["encoding"] == "base64" else {}

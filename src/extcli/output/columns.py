@@ -11,13 +11,14 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import field, visible
 from extcli.output.terminal import colored_text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
+    from rich.table import Table as Table
+else:
+    Table = Any
 
 thousands = "{:,}".format
 """Shows a number with separators of thousands."""

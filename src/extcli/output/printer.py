@@ -19,12 +19,12 @@ from extcli.errors import CliError, UnexpectedResponse, UsageError
 from extcli.output import terminal
 from extcli.output.format import Format, discard_rest, flush
 from extcli.output.sanitize import compact, printable, visible
-from extcli.reading import document_of, expect_shape, limit_size, stream_items
+from extcli.reading import Response, document_of, expect_shape, limit_size, stream_items
 
 if TYPE_CHECKING:
-    from httpx import Response
-    from rich.console import RenderableType
-
+    from rich.console import RenderableType as RenderableType
+else:
+    RenderableType = Any  # a command that prints no table does not import rich
 
 _ROW_END = "\r\n"
 """The end of a row for `csv`, which quotes cells that have one of its characters."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.columns import (
     Column,
+    Table,
     build_table,
     int_column,
     listing,
@@ -19,14 +20,11 @@ from extcli.output.columns import (
     one_item,
 )
 from extcli.output.printer import NOTHING as NOTHING
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
 from extcli.output.terminal import Prose, bar, unwrapped_text
 from extcli.output.times import claim_instant
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
+from extcli.reading import Json
 
 
 def stack(*parts: RenderableType) -> RenderableType:
@@ -43,7 +41,7 @@ def stack(*parts: RenderableType) -> RenderableType:
 def ranking_view(top: int | None) -> View:
     """Return the view of the `top` first answers of a ranking, or of all."""
 
-    def answers(document: dict[str, Any]) -> list[dict[str, Any]]:
+    def answers(document: Json) -> list[Json]:
         found = document["data"][:top]
         most = max((each["score"] for each in found), default=0) or 1
         return [{**each, "place": place, "share": each["score"] / most} for place, each in enumerate(found, 1)]
@@ -63,7 +61,7 @@ def ranking_view(top: int | None) -> View:
 # Accumulation
 
 
-def _poster_of_entry(entry: dict[str, Any]) -> str:
+def _poster_of_entry(entry: Json) -> str:
     return str(entry.get("user_id") or entry.get("opaque_user_id") or entry.get("opaque_id") or "")
 
 
@@ -131,7 +129,7 @@ OUTCOME = View(table=lambda _: "", rows=lambda _: [])
 # The clock
 
 
-def _clock_facts(clock: dict[str, Any]) -> dict[str, Any]:
+def _clock_facts(clock: Json) -> Json:
     offset = times.clock_offset_text(clock["offset"]) or "none"
     return {"now": times.utc_text(clock["now"]), "offset": offset, "frozen": "yes" if clock["frozen"] else "no"}
 
@@ -144,7 +142,7 @@ def _short_id(name: str) -> str:
     return f"{name[:12]}…" if re.fullmatch("[0-9a-f]{64}", name) else name
 
 
-def _clock_line(clock: dict[str, Any]) -> str:
+def _clock_line(clock: Json) -> str:
     return ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
 
 
@@ -177,7 +175,7 @@ SOLE_VALUE = View(
 """An object with one member; only its value is printed."""
 
 
-def _token_table(document: dict[str, Any]) -> RenderableType:
+def _token_table(document: Json) -> RenderableType:
     table = _record_table(document["claims"])
     table.add_row("signed with", visible(f"{document['header'].get('alg')}, not checked"))
     for trap in document["traps"]:

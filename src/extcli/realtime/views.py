@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emulator.contract.limits import PIN_LIFETIME
 from extcli.output import times
 from extcli.output.columns import Column, listing
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import compact, field, json_text, visible
 from extcli.output.views import RECORD, member_view
+from extcli.reading import Json
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from extcli.api.websocket import Message
     from extcli.config.link_store import Link
 
@@ -23,14 +22,14 @@ _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
 # Events
 
 
-def event_facts(update: Message) -> dict[str, Any]:
+def event_facts(update: Message) -> Json:
     """Return the facts of an update, with defaults for what a deployment omits."""
     meta = update.document["meta"]
     defaults = {"event": meta.get("target", ""), "data": None, "channel_id": "", "scope": ""}
     return {"timestamp": meta.get("timestamp", 0), **defaults, **update.data}
 
 
-def _event_line(event: dict[str, Any]) -> str:
+def _event_line(event: Json) -> str:
     instant = times.utc_text(event["timestamp"]) if isinstance(event["timestamp"], int) else ""
     scope, name = visible(str(event["scope"])), visible(str(event["event"]))
     return f"{instant:<{_INSTANT_WIDTH}}  {scope:<{_SCOPE_WIDTH}}  {name}  {visible(compact(event['data']))}"
@@ -73,7 +72,7 @@ def _local_time(milliseconds: int | None) -> str:
     return "unknown" if milliseconds is None else times.utc_text(milliseconds)
 
 
-def _login_table(login: dict[str, Any]) -> RenderableType:
+def _login_table(login: Json) -> RenderableType:
     ends = {name: _local_time(login[name]) for name in ("access_until", "refresh_until")}
     return RECORD.table(login | ends)
 
@@ -82,7 +81,7 @@ LOGIN = View(table=_login_table, rows=RECORD.rows)
 """The channel that a game is linked to, and when its tokens expire."""
 
 
-def link_facts(link: Link) -> dict[str, Any]:
+def link_facts(link: Link) -> Json:
     """Return a link as a record without its token."""
     return {name: getattr(link, name) for name in ("service", "client_id", "channel_id", "since", "until")}
 

@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, itemgetter, le, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from extcli import atomic_file
 from extcli.errors import CliError, ExpectationFailed, Unreachable, UsageError, shortened
 from extcli.output.columns import Column, build_table, int_column
-from extcli.output.printer import View
+from extcli.output.printer import RenderableType, View
 from extcli.output.sanitize import field, visible
 from extcli.output.terminal import bar
 from extcli.output.views import stack
+from extcli.reading import Json
 from extcli.session import Session
 from extcli.simulate.outcome import PERCENTILES, Comparison, Verdict, round_up_to_step
 from extcli.simulate.plan import Pace
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _COMPARISONS = {"<": lt, "<=": le, "==": eq, ">=": ge, ">": gt}
 _EXPECTATION = re.compile(r"\s*([a-z0-9]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min|)\s*")
@@ -33,7 +30,7 @@ _LIMIT_UNITS: Mapping[str, Mapping[str, float]] = {
 """The figures that can be expected, and the units of their limits: a latency is in ms, the rate per second."""
 
 
-Expectation = Callable[[Mapping[str, float]], dict[str, Any]]
+Expectation = Callable[[Mapping[str, float]], Json]
 """Compares the figures and latencies of a run with a limit. Returns whether they meet it, and what was found, as
 `-o json` prints it.
 """
@@ -54,7 +51,7 @@ def parse_expectation(text: str) -> Expectation:
         )
     limit_in_unit = float(limit) * _LIMIT_UNITS[name][unit]
 
-    def check(figures: Mapping[str, float]) -> dict[str, Any]:
+    def check(figures: Mapping[str, float]) -> Json:
         value = figures.get(name)
         if value is None:
             return {"text": text.strip(), "met": False, "found": "no response"}
@@ -80,9 +77,7 @@ class Options:
     report: Path | None = None
 
 
-def report_result(
-    session: Session, options: Options, about: Mapping[str, Any], comparison: Comparison, facts: Mapping[str, Any]
-) -> None:
+def report_result(session: Session, options: Options, about: Json, comparison: Comparison, facts: Json) -> None:
     """Print the result of a simulation and write its HTML report.
 
     `about` has the names and texts of the run: which simulation of what, its seed, and what it promised. `facts` are
@@ -111,7 +106,7 @@ _UNCERTAIN_ITEMS = {"buffer": "entries", "event": "deliveries"}
 """What may be undecided, if it is not users."""
 
 
-def _raise_if_failed(about: Mapping[str, Any], comparison: Comparison, unmet: Sequence[str]) -> None:
+def _raise_if_failed(about: Json, comparison: Comparison, unmet: Sequence[str]) -> None:
     """Raise the error that ends the command, unless the result is as planned and every expectation is met."""
     result = f"the result of {about['what']} {visible(about['id'])}"
     kind: type[CliError] = ExpectationFailed
@@ -139,12 +134,12 @@ def _cause_of_difference(comparison: Comparison) -> str:
 _MOST_ROWS = 30
 
 
-def _largest_count(found: Mapping[str, Any]) -> int:
+def _largest_count(found: Json) -> int:
     """Return the largest count, for the length of bars."""
     return max((max(each["planned"], each["found"]) for each in found["counts"]), default=0) or 1
 
 
-def _as_table(found: Mapping[str, Any]) -> RenderableType:
+def _as_table(found: Json) -> RenderableType:
     from rich.text import Text
 
     figures, most = found["figures"], _largest_count(found)
@@ -170,7 +165,7 @@ def _as_table(found: Mapping[str, Any]) -> RenderableType:
     return stack(counts, named, f"result: {found['verdict']}")
 
 
-def _as_rows(found: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+def _as_rows(found: Json) -> Iterable[Sequence[str]]:
     yield "verdict", field(found["verdict"])
     for each in found["counts"]:
         yield "count", field(each["name"]), field(each["planned"]), field(each["found"])
@@ -191,7 +186,7 @@ _CHARTS = {
 """The title and the unit of each chart, and the columns of the series that it draws."""
 
 
-def _html_report(found: Mapping[str, Any]) -> str:
+def _html_report(found: Json) -> str:
     """Return the report as HTML, one file without script. `found` is what `-o json` prints."""
     from jinja2 import Environment, FileSystemLoader
 

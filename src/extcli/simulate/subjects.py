@@ -9,7 +9,7 @@ from typing import Any
 
 from extcli.api.call import Call, answer_submission, buffer_addition, encoded, vote_cast
 from extcli.api.tokens import GivenToken
-from extcli.errors import Refused, UsageError
+from extcli.errors import UsageError
 from extcli.output.sanitize import visible
 from extcli.reading import document_of, expect_shape, stream_items
 from extcli.session import BROADCASTER, VIEWER, Session, definer_role
@@ -48,13 +48,8 @@ class Poll(_NamedSubject):
 
         Return `None` without late votes. Raises `UsageError` if the poll allows several votes per user, or cannot end.
         """
-        definition = {}
-        try:
-            answer = self.session.service(VIEWER).get("vote_config", id=self.name)
-            definition = document_of(answer, {"endsAt?": (int, None)})
-        except Refused as error:
-            if error.status != 404:
-                raise
+        answer = self.session.service(VIEWER).find("vote_config", id=self.name)
+        definition = {} if answer is None else document_of(answer, {"endsAt?": (int, None)})
         if definition.get("totalVotesPerUser", 1) != 1:
             what = f"poll {visible(self.name)} allows several votes per user"
             raise UsageError(what, why="`extcli simulate crowd` needs a poll with one vote per user")

@@ -19,9 +19,8 @@ from extcli.api.http import Response
 from extcli.api.websocket import WebSocketClient
 from extcli.config.settings import DEFAULT_PIN_PATH
 from extcli.errors import CliError, Refused
-from extcli.reading import document_of
+from extcli.reading import Json, document_of
 
-Json = dict[str, Any]
 TIMEOUT = 5.0
 """Seconds to wait, unless a test gives another time; the service allows up to 60. With 0 it is an assertion."""
 
@@ -216,7 +215,7 @@ class Game(Part[ModeT]):
     _socket: WebSocketClient
 
     @operation
-    def request(self, action: str, target: str = "", data: object = None) -> dict[str, Any]:
+    def request(self, action: str, target: str = "", data: object = None) -> Json:
         """Send a request, and return the data of its reply. Raises `Refused`."""
         return self._socket.request(action, target, data).data
 
@@ -226,7 +225,7 @@ class Game(Part[ModeT]):
         self._socket.request("subscribe", target, {"topic_id": topic} if topic else None)
 
     @operation
-    def update(self, timeout: float = TIMEOUT) -> dict[str, Any]:
+    def update(self, timeout: float = TIMEOUT) -> Json:
         """Return the next update, with `meta` and `data`. Raises `AssertionError` after `timeout` seconds."""
         message = self._socket.next_update(clock.elapsed() + timeout)
         assert message is not None, f"the game received no update within {timeout:g} s"

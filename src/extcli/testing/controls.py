@@ -13,7 +13,8 @@ from extcli.api.client import Service
 from extcli.faults import checked_members
 from extcli.output import times
 from extcli.output.views import outcome_lines
-from extcli.testing.actor import TIMEOUT, Json, ModeT, Part, json_body, operation
+from extcli.reading import Json
+from extcli.testing.actor import TIMEOUT, ModeT, Part, json_body, operation
 
 
 @dataclass(eq=False, repr=False)

@@ -28,11 +28,11 @@ from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_PIN_PATH, DEFAULT_USER, Identity
 from extcli.config.urls import socket_of
 from extcli.errors import CliError, UsageError
-from extcli.reading import document_of
+from extcli.reading import Json, document_of
 from extcli.running import exec_run
 from extcli.running.supervisor import readiness_problem
 from extcli.seeds import apply, read
-from extcli.testing.actor import Actor, Awaited, Blocking, Events, Game, Json, ModeT, Part, json_body, operation
+from extcli.testing.actor import Actor, Awaited, Blocking, Events, Game, ModeT, Part, json_body, operation
 from extcli.testing.controls import Clock, Faults, Wait
 
 _TIMEOUT = 90.0
