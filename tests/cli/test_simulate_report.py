@@ -23,7 +23,7 @@ RUN_AXE = """async (tags) => {
 HOSTILE = "<script>document.title = 'run'</script>"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.long
 def test_a_report_shows_everything_as_text_without_script_and_network(shell, browser: Browser, tmp_path: Path):
-    """The commands are processes, as the browser holds the event loop of this one."""
+    """The commands are processes, as the browser occupies the event loop of this one."""
     path = tmp_path / "report.html"
     crowd = ("simulate", "crowd", "--viewers", "200", "--poll", "lunch", "--mix", "0:60,1:30,2:10", "--rate", "400/s")
     expected = ("--late", "5%", "--expect", "failed==0", "--expect", "max<0.001ms")

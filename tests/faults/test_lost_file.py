@@ -61,6 +61,6 @@ def test_a_service_whose_file_is_lost_refuses_writes_until_it_is_back(tmp_path: 
         served.process.terminate()
         _, log = served.process.communicate(timeout=60)
 
-    lines = [line for line in log.splitlines() if "while the service was using it; writes are refused" in line]
+    lines = [line for line in log.splitlines() if "while the service was using it; writes fail" in line]
     assert 1 == len(lines), log
     assert f"extcli data restore BACKUP --data sqlite://{file}" in lines[0]
