@@ -22,8 +22,6 @@ class Listener:
         self._session = session
         self._report = session.output.report
         self._events = list(dict.fromkeys(events)) or [ALL_EVENTS]
-        self._identity = ""
-        """The identity that it listens as, in words. Unless chosen, it changes once a link is stored."""
 
     def subscribe(self) -> str:
         """Authenticate and subscribe. Returns the identity in words."""
@@ -31,7 +29,6 @@ class Listener:
         for event in self._events:
             # The target `broadcast` allows an event to have the name of any other topic.
             self._session.open_socket().request("subscribe", "broadcast", {"topic_id": event})
-        self._identity = identity
         return identity
 
     def updates(self, deadline: float | None) -> Iterator[Message]:
@@ -41,7 +38,10 @@ class Listener:
         while (left := end - clock.elapsed()) > 0:
             try:
                 if outage.since is not None:
-                    self._reconnect(outage, left)
+                    self._session.reconnect(left)
+                    identity = self.subscribe()
+                    self._report(f"gap: not connected for {outage.end():.1f} s; events in between are lost")
+                    self._report(f"now listening {identity}")
                 update = self._session.open_socket().next_update(deadline)
             except CliError as error:
                 if outage.wait(error):
@@ -52,11 +52,3 @@ class Listener:
             if update is None:
                 return
             yield update
-
-    def _reconnect(self, outage: Outage, left: float) -> None:
-        before = self._identity
-        self._session.reconnect(left)
-        self.subscribe()
-        self._report(f"gap: not connected for {outage.end():.1f} s; events in between are lost")
-        if self._identity != before:
-            self._report(f"now listening {self._identity}; before the gap: {before}")
