@@ -5,8 +5,6 @@ A token is given, signed with the extension's secret, or issued by a sandbox.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -76,12 +74,15 @@ class Inspection:
 
 def inspect(text: str, *, now: int) -> Inspection:
     """Decode a token, or the last word of an Authorization header. Raises `UsageError`."""
-    words = text.strip().strip('"').split()
-    segments = words[-1].split(".") if words else []
-    if len(segments) != 3:
-        raise UsageError("this is not a token", why=f"a JWT has three parts separated by dots, not {len(segments)}")
-    header, claims = _decoded_segment(segments[0], "header"), _decoded_segment(segments[1], "payload")
-    return Inspection(header, claims, _likely_refusals(header, claims, segments[1], now))
+    import jwt
+
+    token = text.strip().strip('"').rpartition(" ")[2]
+    try:
+        found = jwt.decode_complete(token, options={"verify_signature": False})
+    except (jwt.InvalidTokenError, RecursionError, UnicodeError) as error:
+        raise UsageError("this is not a token", why=f"it is not a JWT: {error}") from None
+    header, claims = found["header"], found["payload"]
+    return Inspection(header, claims, _likely_refusals(header, claims, token.split(".")[1], now))
 
 
 def claims_in(token: str) -> Json:
@@ -89,15 +90,6 @@ def claims_in(token: str) -> Json:
     with suppress(UsageError):
         return inspect(token, now=0).claims
     return {}
-
-
-def _decoded_segment(segment: str, name: str) -> Json:
-    value = None
-    with suppress(ValueError, RecursionError):
-        value = json.loads(base64.urlsafe_b64decode(f"{segment}=="))  # it ignores padding that is too long
-    if not isinstance(value, dict):
-        raise UsageError("this is not a token", why=f"its {name} is not a JSON object in base64")
-    return value
 
 
 def _likely_refusals(header: Json, claims: Json, payload: str, now: int) -> list[str]:
@@ -174,7 +166,6 @@ class SelfSigned(Credentials):
     """Signs tokens with the extension's secret."""
 
     secret: bytes
-    client_id: str
     identity: Identity = field()  # without a default, unlike in the base class
     channel: str | None
     http: Http
@@ -184,10 +175,7 @@ class SelfSigned(Credentials):
     """How far the service's clock is ahead of this machine's, in ms."""
     origin = "a self-signed token"
     command = "mint"
-
-    def __post_init__(self) -> None:
-        name = "EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or the profile's secret"
-        self.advice = f"check that {name} belongs to client id {self.client_id}"
+    advice = "check that EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or the profile's secret belongs to the client id"
 
     def token(self) -> str:
         return self._sign(self.identity)
@@ -306,7 +294,7 @@ def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) 
         return GivenToken(token)
     channel = channel_of(identity, resolver)
     if secret := resolver.secret(to):
-        return SelfSigned(secret, resolver.client_id(), identity, channel, http)
+        return SelfSigned(secret, identity, channel, http)
     if profile := resolver.production():
         fix = f"set EXTCLI_SECRET_FILE or EXTCLI_TOKEN, or `extcli -p {profile.name} config set {SECRET_FILE.key} FILE`"
         if SECRET_FILE.key in profile.texts:

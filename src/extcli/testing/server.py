@@ -65,7 +65,7 @@ class Server:
 
     def __post_init__(self) -> None:
         token = os.environ.get("EXTCLI_CONTROL_TOKEN")
-        self.http = Http(self.url, timeout=_TIMEOUT, trace=None, control_token=token)
+        self.http = Http(self.url, timeout=_TIMEOUT, control_token=token)
 
     def log_of(self, namespace: str) -> str:
         """Return the log lines of a namespace, with their tracebacks, or why there are none."""
@@ -147,13 +147,12 @@ def _stop(process: subprocess.Popen[str]) -> None:
 def find_server(url: str, origin: str) -> Server:
     """Return the running service at this URL, for new namespaces. Fails if it does not offer them."""
     root = url.partition("/_ns/")[0].rstrip("/")
-    client_id, channel = os.environ.get("EXTCLI_CLIENT_ID"), os.environ.get("EXTCLI_CHANNEL")
-    server = Server(root, client_id or DEFAULT_CLIENT_ID, channel or DEFAULT_CHANNEL)
+    resolver = Resolver(Flags(quiet=True), os.environ)
+    resolver.ignore_profiles()
     try:
+        channel = resolver.channel() or DEFAULT_CHANNEL
+        server = Server(root, resolver.client_id(), channel, resolver.secret())
         response = server.http.send("GET", NAMESPACES)
-        resolver = Resolver(Flags(quiet=True), os.environ)
-        resolver.ignore_profiles()
-        server.secret = resolver.secret()
     except UsageError as error:
         _fail("; ".join(filter(None, (error.what, error.why, error.fix))))
     except CliError as error:
@@ -174,14 +173,7 @@ class SignedByServiceClock(SelfSigned):
 class Namespace(Part[ModeT]):
     """A service of its own: data, clock and connections that no other test sees."""
 
-    def __init__(
-        self,
-        server: Server,
-        name: str,
-        *,
-        client_id: str | None = None,
-        channel: str | None = None,
-    ) -> None:
+    def __init__(self, server: Server, name: str, *, client_id: str | None = None, channel: str | None = None) -> None:
         """By default its callers act for the client id and the channel of the server."""
         super().__init__(awaited=False)
         self._server = server
@@ -319,7 +311,7 @@ class Namespace(Part[ModeT]):
         tokens: Credentials = (
             SandboxTokens(self.client_id, identity, where, self._http, for_helper=True)
             if secret is None
-            else SignedByServiceClock(secret, self.client_id, identity, where, self._http)
+            else SignedByServiceClock(secret, identity, where, self._http)
         )
         return Service(self._http, tokens, client_id=self.client_id)
 
