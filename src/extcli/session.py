@@ -98,16 +98,12 @@ class Session:
             self._environments[address] = found
         return self._environments[address]
 
-    def is_production(self, environment: str | None = None, *, over_socket: bool = False) -> bool:
-        """Return whether the command goes to production: by a profile, or by what the service says that it is.
+    def why_production(self, environment: str | None = None, *, over_socket: bool = False) -> str:
+        """Return why the command goes to production, by a profile or by what the service says; empty if it does not.
 
         `environment` is the known environment; by default, this asks the service. A service that does not say it counts
         as production, unless it is on this machine.
         """
-        return bool(self.why_production(environment, over_socket=over_socket))
-
-    def why_production(self, environment: str | None = None, *, over_socket: bool = False) -> str:
-        """Return why the command counts as going to production; empty if it does not."""
         address = self.resolver.ws_url() if over_socket else self.resolver.url()
         if profile := self.resolver.production():
             is_known = profile.is_at(address)

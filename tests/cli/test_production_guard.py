@@ -197,7 +197,7 @@ def test_a_crowd_asks_a_service_that_says_production(extcli, production: LiveSer
     ],
 )
 def test_an_unknown_service_on_another_machine_counts_as_production(url, environment, is_production):
-    assert is_production == Session(Flags(url=url)).is_production(environment)
+    assert is_production == bool(Session(Flags(url=url)).why_production(environment))
 
 
 SET_STATE = ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {}}')

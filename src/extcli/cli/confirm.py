@@ -52,7 +52,7 @@ def ask_in_production(
     """
     if yes or session.dry_run:
         return
-    if in_production(session) if is_control else session.is_production(over_socket=over_socket):
+    if in_production(session) if is_control else session.why_production(over_socket=over_socket):
         ask_about_loss(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 

@@ -98,7 +98,7 @@ def _print_results(session: Session, target: Target, found: Sequence[Result]) ->
 
 def _confirm_writes(session: Session, target: Target) -> None:
     loss = "--writes creates polls, stores, links and messages, in channels whose ids begin with conform-"
-    if session.is_production(target.environment):
+    if session.why_production(target.environment):
         confirm.ask_about_loss(session, [loss], "Continue?")
     elif not same_address(service_of(target.ws_url), session.resolver.url()):
         confirm.ask_in_production(session, loss, yes=False, over_socket=True)

@@ -67,7 +67,7 @@ def load_options(
 
     refuse_both(rate, burst, "--rate and --burst")
     check_writable(report, "--report")
-    is_production = in_production(session) if session.dry_run else session.is_production()
+    is_production = in_production(session) if session.dry_run else bool(session.why_production())
     if burst:
         pace = planning.Pace(burst=times.parse_duration(burst) / 1000)
         if not pace.burst:

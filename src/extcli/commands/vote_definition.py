@@ -106,7 +106,7 @@ def define(
     Examples:
       extcli vote define lunch --prompt "Which?" --options "A,B" --ends-in 90s
     """
-    asks = not yes and not session.dry_run and session.is_production()
+    asks = not yes and not session.dry_run and session.why_production()
 
     def checked(existing: Members) -> Members:
         if not replace and (lost := _dropped_fields(existing, members)):
