@@ -151,10 +151,10 @@ _MOST_DIGITS = 4_300
 _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (_MOST_DIGITS + 1))
 
 
-def stream_lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
+def stream_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each line without its end; a last one also without a line break.
 
-    `source` names the stream in `TooLarge`, which is raised for a line above `LARGEST_ITEM`.
+    Raises `TooLarge` for a line above `LARGEST_ITEM`.
     """
     parts: list[bytes] = []
     size = 0
@@ -166,7 +166,7 @@ def stream_lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         parts.append(rest)
         size += len(rest)
         if size > LARGEST_ITEM:
-            raise TooLarge(f"a line in {source}", LARGEST_ITEM)
+            raise TooLarge("a line of the response", LARGEST_ITEM)
     if size:
         yield b"".join(parts).removesuffix(b"\r")
 

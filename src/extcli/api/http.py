@@ -49,7 +49,7 @@ class Http:
     """A connection to one service."""
 
     def __init__(
-        self, url: str, *, timeout: float, trace: Callable[[str], None] | None, control_token: str | None = None
+        self, url: str, *, timeout: float, trace: Callable[[str], None] | None = None, control_token: str | None = None
     ) -> None:
         """`trace` receives a line for each part of an exchange, without secrets.
 

@@ -169,18 +169,14 @@ def run_with_service(settings: RunSettings, serve: Callable[[int], int]) -> int:
     supervisor = SystemSupervisor(log, serve, remove)
     try:
         url = supervisor.wait_until_ready()
-        if not url:
-            return _end_without_command(settings, supervisor, log)
-        url = reachable_url(url)
-        code = _exit_code_of(partial(_run_command, settings, supervisor, directory, url))
-        if supervisor.has_lost_service and not supervisor.first_signal:
-            code = ExitCode.SERVICE_FAILED
-        if not code and settings.fail_on:
-            code = _exit_code_of(partial(_check_parity, settings.fail_on, url))
-        if code and settings.report:
-            _exit_code_of(partial(_download_report, settings.report, url))
+        code = _run_command(settings, supervisor, directory, reachable_url(url)) if url else 0
         served = supervisor.stop_service()
-        if served and not supervisor.has_lost_service:
+        if not url and supervisor.first_signal:
+            return 128 + supervisor.first_signal
+        if not url:
+            log.show()
+            served = served or ExitCode.BUG
+        elif served and not supervisor.has_lost_service:
             print_note(f"the service ended with exit code {served}")
         code = code or served
         if code and settings.report and not _exit_code_of(partial(_write_log, settings.report, log)):
@@ -191,16 +187,28 @@ def run_with_service(settings: RunSettings, serve: Callable[[int], int]) -> int:
 
 
 def _run_command(settings: RunSettings, supervisor: SystemSupervisor, directory: Path, url: str) -> int:
-    client_id, secret = settings.client_id_and_secret()
-    write_secret(directory / "secret", secret or random_secret())
-    return supervisor.run_command(settings.command, settings.environment(url, client_id, directory))
+    """Run the command, make the `--fail-on` check, download the report of a failure, and return the exit code."""
+
+    def run() -> int:
+        client_id, secret = settings.client_id_and_secret()
+        write_secret(directory / "secret", secret or random_secret())
+        return supervisor.run_command(settings.command, settings.environment(url, client_id, directory))
+
+    code = _exit_code_of(run)
+    if supervisor.has_lost_service and not supervisor.first_signal:
+        code = ExitCode.SERVICE_FAILED
+    if not code and settings.fail_on:
+        code = _exit_code_of(partial(_check_parity, settings.fail_on, url))
+    if code and settings.report:
+        _exit_code_of(partial(_download_report, settings.report, url))
+    return code
 
 
 def _check_parity(rules: RuleSelection, url: str) -> int:
     """Report what production would have done differently, and return the exit code. Raises `CliError`."""
     from extcli.api.http import Http
 
-    with closing(Http(url, timeout=_REQUEST_TIMEOUT, trace=None)) as http:
+    with closing(Http(url, timeout=_REQUEST_TIMEOUT)) as http:
         document = document_of(http.send("GET", "/_emulator/parity?of=service"), VERDICTS_SHAPE)
     if found := rules.failures(document):
         print_note("production would have acted differently (--fail-on):")
@@ -220,17 +228,6 @@ def _exit_code_of(step: Callable[[], int | None]) -> int:
         return error.exit_code
 
 
-def _end_without_command(settings: RunSettings, supervisor: SystemSupervisor, log: ServiceLog) -> int:
-    """End a run whose service is not ready, and return the exit code."""
-    code = supervisor.stop_service()
-    if supervisor.first_signal:
-        return 128 + supervisor.first_signal
-    log.show()
-    if settings.report:
-        _exit_code_of(partial(_write_log, settings.report, log))
-    return code or ExitCode.BUG
-
-
 # The report of a run that failed
 
 
@@ -242,10 +239,9 @@ def _download_report(directory: Path, url: str) -> None:
     from extcli.api.http import Http
 
     folder = directory / NAMESPACE_FOLDERS
-    with atomic_file.write_errors(directory), closing(Http(url, timeout=_REQUEST_TIMEOUT, trace=None)) as http:
-        directory.mkdir(0o700, parents=True, exist_ok=True)
-        _download(http, "/_emulator/metrics", directory / "metrics.txt")
+    with atomic_file.write_errors(directory), closing(Http(url, timeout=_REQUEST_TIMEOUT)) as http:
         _write_contents(http, directory)
+        _download(http, "/_emulator/metrics", directory / "metrics.txt")
         for old in folder.glob("*"):  # of earlier runs
             with suppress(OSError):  # other files may be there
                 for name in _NAMESPACE_FILES:
@@ -253,7 +249,6 @@ def _download_report(directory: Path, url: str) -> None:
                 old.rmdir()
         with suppress(CliError):  # it may not list them
             for name in document_of(http.send("GET", "/_ns"), {"namespaces": [str]})["namespaces"]:
-                (folder / name).mkdir(0o700, parents=True, exist_ok=True)
                 _write_contents(http.at(f"{url}/_ns/{name}"), folder / name)
 
 
@@ -272,19 +267,20 @@ def _write_contents(http: Http, directory: Path) -> None:
     """
     from extcli.journal.views import har_lines
 
+    directory.mkdir(0o700, parents=True, exist_ok=True)
     data, journal, archive = (directory / name for name in _NAMESPACE_FILES)
     _download(http, "/_emulator/snapshot", data)
     _download(http, "/_emulator/journal/stream?since=0&timeout=0", journal, _journal_entries)
     archive.unlink(missing_ok=True)
     if journal.exists():
         with journal.open("rb") as written, atomic_file.replacement_of(archive) as target:
-            entries = (bounded_json.decoded(line) for line in written if line.startswith(b'{"number"'))
+            entries = map(bounded_json.decoded, written)
             target.writelines(f"{line}\n".encode() for line in har_lines(entries, http.url))
 
 
 def _journal_entries(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of the journal's stream, without the mark at its end."""
-    for line in stream_lines(pieces, "the journal"):
+    for line in stream_lines(pieces):
         if not line.startswith(b'{"mark"'):
             yield line + b"\n"
 
