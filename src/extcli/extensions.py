@@ -60,14 +60,10 @@ def _usage_errors(fix: str = "") -> Iterator[None]:
 
 def _record(client_id: str, table: Mapping[str, Any], found: Iterable[Secret]) -> dict[str, Any]:
     """Return an extension with the sources of its secrets, in the order in which the service tries them."""
-    sources = [
-        {
-            "from": _SOURCE_NAMES[each.key],
-            **({"name": each.name} if each.name else {}),
-            "state": _secret_state(each),
-        }
-        for each in found
-    ]
+    sources: list[dict[str, str]] = []
+    for each in found:
+        name = {"name": each.name} if each.name else {}
+        sources.append({"from": _SOURCE_NAMES[each.key], **name, "state": _secret_state(each)})
     ended = {NOT_BEFORE: _instant_text(table[NOT_BEFORE])} if NOT_BEFORE in table else {}
     owner = table.get("owner_user_id")
     return {"client_id": client_id, "owner_user_id": owner, "secrets": len(sources), "sources": sources, **ended}

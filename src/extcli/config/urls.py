@@ -7,14 +7,13 @@ from urllib.parse import unquote, urlsplit
 
 from extcli.errors import UsageError
 
-WEB = ("http", "https")
 SOCKET = ("ws", "wss")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Addresses to listen on that no client can connect to, and one that it can."""
 
 
-def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = WEB, like: str) -> str:
+def checked_url(text: str, origin: str, *, schemes: tuple[str, str] = ("http", "https"), like: str) -> str:
     """Return a base URL without its final slash. Raises `UsageError`, which shows `like` as an example."""
     try:
         parts = urlsplit(text)

@@ -212,10 +212,8 @@ REPLAYS = listing(
 """The outcomes of repeated requests."""
 
 
-_JSON_TYPE = "application/json"
 _EXTRA_MEMBERS = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
 """Facts of an entry that HAR has no field for. Their names in it begin with `_`."""
-_CUT_COMMENT = "the journal keeps the first 4 KiB of a body"
 
 
 def har_lines(entries: Iterable[Json], url: str) -> Iterator[str]:
@@ -271,6 +269,6 @@ _UNRECORDED_MEMBERS: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [],
 
 def _har_content(body: Json, encoding: str) -> Json:
     """Return a body. `encoding` is the member that says that it is in base64."""
-    comment = {"comment": _CUT_COMMENT} if body["is_cut"] else {}
+    comment = {"comment": "the journal keeps the first 4 KiB of a body"} if body["is_cut"] else {}
     coded = {encoding: "base64"} if body["encoding"] == "base64" else {}
-    return {"mimeType": _JSON_TYPE, "text": body["text"], **comment, **coded}
+    return {"mimeType": "application/json", "text": body["text"], **comment, **coded}
