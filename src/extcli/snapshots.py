@@ -237,10 +237,12 @@ def compare_files(before: Path, after: Path, *, most: int) -> Json:
     }
     listed = [(change, each) for change, some in found.items() for each in some][:most]
     header = [name for name in ("environment", "clock", "keys") if old_header[name] != new_header[name]]
+    is_in_other_order = not any(found.values()) and list(old) != list(new)
     return {
-        "equal": not (header or any(found.values())),
+        "equal": not (header or any(found.values()) or is_in_other_order),
         "header": header,
         **{change: len(found[change]) for change in SIGNS},
+        "other_order": is_in_other_order,
         "records": [
             {"change": change, "type": each.type, "key": list(each.key), "of": list(each.of)}
             | ({"fields": _changed_fields(old[each], new[each])} if change == CHANGED else {})
@@ -302,6 +304,6 @@ DIFFERENCE = listing(
     Column("type", heading="record"),
     Column("key", lambda each: " ".join(part or "-" for part in (*each["key"], *each["of"]))),
     Column("fields", lambda each: ", ".join(each.get("fields", ())), "changed fields"),
-    else_shown="no difference",
+    else_shown=lambda document: "no difference" if document["equal"] else "the records are the same, in another order",
     items=lambda document: document["records"],
 )
