@@ -56,7 +56,7 @@ def test_a_running_service_is_backed_up_and_keeps_its_file_and_its_key(extcli, s
     assert in_use in extcli("data", "forget-key", "--data", url, exits=2).stderr
     assert 1 == votes(served)
     served.stop(signal.SIGTERM)
-    assert f"deleted 1 signing keys from {data}\n" == extcli("data", "forget-key", "--data", url).stderr
+    assert f"deleted 1 signing key from {data}\n" == extcli("data", "forget-key", "--data", url).stderr
     assert f"{data} has no signing key\n" == extcli("data", "forget-key", "--data", url).stderr
 
 

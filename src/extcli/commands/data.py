@@ -15,7 +15,7 @@ from emulator.storage.sqlite import backup as backup_files
 from emulator.storage.sqlite import verification
 from extcli import clock
 from extcli.cli import argument, command, flag, noun, option
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.errors import ExpectationFailed, UsageError, count_text
 from extcli.output import times
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
@@ -153,7 +153,9 @@ def forget_key(session: Session, data: DataUrl = None) -> None:
     with _engine_errors():
         path = _path_from_url(data)
         count = backup_files.delete_documents(path, signing_key.KIND)
-    session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
+    session.output.report(
+        f"deleted {count_text(count, 'signing key')} from {path}" if count else f"{path} has no signing key"
+    )
 
 
 def _show_findings(session: Session, findings: Sequence[str], file: Path) -> None:
